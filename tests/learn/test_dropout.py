@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from graphveil.learn import topology as module
-from graphveil.learn.topology import RowSubset, dropout
+from graphveil.learn.topology import dropout
 from tests.together import each
 
 
@@ -11,8 +10,6 @@ def test_outside_training_and_for_nothing_to_drop_the_values_stay_and_nothing_is
     values, before = torch.randn(5, 3), torch.get_rng_state()
     assert torch.equal(dropout(values, 0.5, training=False), values)
     assert torch.equal(dropout(values, 0.0, training=True), values)
-    among = RowSubset(20, np.arange(5))
-    assert torch.equal(dropout(values, 0.5, training=False, among=among), values)
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -52,8 +49,7 @@ def test_the_gradient_is_the_mask_and_the_seed_decides():
 # Rows that stand among others are dropped as if all of them were here
 
 
-def test_parts_draw_what_the_whole_draws(monkeypatch):
-    monkeypatch.setattr(module, "ROWS_AT_ONCE", 64)
+def test_parts_draw_what_the_whole_draws():
     order = np.random.default_rng(0).permutation(501)
 
     def check(columns):
@@ -63,7 +59,7 @@ def test_parts_draw_what_the_whole_draws(monkeypatch):
         after = torch.rand(1)
         for own in (order[:200], order[200:], order[:0]):
             torch.manual_seed(5)
-            part = dropout(values[torch.from_numpy(own)], 0.4, True, among=RowSubset(501, own))
+            part = dropout(values[torch.from_numpy(own)], 0.4, True, torch.from_numpy(own))
             torch.testing.assert_close(part, whole[torch.from_numpy(own)], rtol=0, atol=0)
             assert torch.equal(torch.rand(1), after)
 

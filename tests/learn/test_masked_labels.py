@@ -196,6 +196,6 @@ def test_workers_hide_whom_one_process_hides_and_drop_what_it_drops():
         numbers = part.original[own.numpy()]
         rows = torch.tensor([hidden.tolist().index(number) for number in numbers], dtype=torch.long)
         torch.manual_seed(4)
-        assert torch.equal(dropout(values[rows], 0.5, True, among=among), dropped[rows])
+        assert torch.equal(dropout(values[rows], 0.5, True, among), dropped[rows])
         seen += numbers.tolist()
     assert sorted(seen) == sorted(hidden.tolist())

@@ -146,7 +146,7 @@ class Backbone(nn.Module, ABC):
         active = known[1] if known is not None and known[0] is hidden else self.activation(hidden)
         if self.training:
             self._active = hidden, active
-        thinned = dropout(active, self.dropout, self.training, among=topology.everybody)
+        thinned = dropout(active, self.dropout, self.training, topology.numbers)
         return self.layer(self.conv2, thinned, topology)
 
     def forward(self, inputs: Input, topology: Topology) -> Tensor:

@@ -21,7 +21,7 @@ from graphveil.graphs.part import GraphPart, Group
 from graphveil.learn.backbones import ACTIVATIONS
 from graphveil.learn.inputs import ROW_NORM_SHARE
 from graphveil.learn.targets import Targets, add_up
-from graphveil.learn.topology import RowSubset, Topology, dropout
+from graphveil.learn.topology import Topology, dropout
 from graphveil.learn.training import Adam, BestEpoch, Fitted, Progress, Schedule
 from graphveil.linear.sparse import SparseMatrix
 
@@ -80,18 +80,18 @@ class LabelNetwork(nn.Module):
             near = topology.ordered @ near
         return near
 
-    def forward(self, inputs: Tensor, near: Tensor, among: RowSubset | None = None) -> Tensor:
+    def forward(self, inputs: Tensor, near: Tensor, numbers: Tensor | None = None) -> Tensor:
         """Return the scores of the classes.
 
         Parameters
         ----------
         inputs, near
             Rows of `inputs` and of `near_ids`.
-        among
-            The places of these rows among those of other workers.
+        numbers
+            The numbers of these rows among those of all workers, if these are not all.
         """
         hidden = self.activation(self.read(inputs) + near)
-        scores: Tensor = self.score(dropout(hidden, self.dropout, self.training, among=among))
+        scores: Tensor = self.score(dropout(hidden, self.dropout, self.training, numbers))
         return scores
 
     def go_on_from(self, trained: LabelNetwork) -> None:
@@ -126,7 +126,7 @@ def without_hidden(labels: Tensor, hidden: Tensor, share: float, trained: int) -
     return left
 
 
-def draw_mask(graph: Graph, train: Group, share: float) -> tuple[Tensor, RowSubset | None]:
+def draw_mask(graph: Graph, train: Group, share: float) -> tuple[Tensor, Tensor | None]:
     """Draw a random share of the training users of all workers to be hidden.
 
     The numbers of those who are here are returned, and their places among all who are hidden, if not all of
@@ -146,7 +146,7 @@ def draw_mask(graph: Graph, train: Group, share: float) -> tuple[Tensor, RowSubs
     standing = torch.full((train.size,), -1)
     standing[drawn] = torch.arange(len(drawn))
     own = standing[torch.from_numpy(train.places)]
-    return users[own >= 0], RowSubset(len(drawn), own[own >= 0].numpy())
+    return users[own >= 0], own[own >= 0]
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class MaskedInputs:
     these stand among the rows of all workers."""
 
     everything: Tensor
-    masks: tuple[tuple[Tensor, Tensor, RowSubset | None], ...]
+    masks: tuple[tuple[Tensor, Tensor, Tensor | None], ...]
 
 
 def masked_inputs(
@@ -181,7 +181,7 @@ def masked_inputs(
     drawn = [draw_mask(topology.graph, train, masked) for _ in range(count)]
     together = max(1, COLUMNS // labels.shape[1])
     degrees = everything[:, :1]
-    found: list[tuple[Tensor, Tensor, RowSubset | None]] = []
+    found: list[tuple[Tensor, Tensor, Tensor | None]] = []
     for first in range(0, count, together):
         block = [hidden.to(labels.device) for hidden, _ in drawn[first : first + together]]
         reached = torch.cat([without_hidden(labels, who, masked, train.size) for who in block], dim=1)
@@ -191,7 +191,7 @@ def masked_inputs(
             parts = reached.split(labels.shape[1], dim=1)
             for rows, part, who in zip(columns, parts, block, strict=True):
                 rows.append(LABEL_SCALE * part[who])
-        places = (among for _, among in drawn[first : first + together])
+        places = (numbers for _, numbers in drawn[first : first + together])
         found += zip(block, (torch.cat(rows, dim=1) for rows in columns), places, strict=True)
     return MaskedInputs(everything, tuple(found))
 
@@ -222,12 +222,12 @@ def fit_masked(
 
     def look(epoch: int) -> tuple[Tensor, Callable[[], Tensor]]:
         near = model.near_ids(topology)
-        hidden, rows, among = inputs.masks[epoch % len(inputs.masks)]
+        hidden, rows, numbers = inputs.masks[epoch % len(inputs.masks)]
         with torch.no_grad():
             scores = model.eval()(everything, near[judges])
 
         def loss() -> Tensor:
-            predicted = model.train()(rows, near[hidden], among)
+            predicted = model.train()(rows, near[hidden], numbers)
             return targets.loss(predicted, targets.labels[hidden])
 
         return scores, loss

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from graphveil import linear
 from graphveil.errors import InputError
@@ -19,90 +19,67 @@ from graphveil.graphs.part import GraphPart
 from graphveil.linear.propagation import gcn_matrix, mean_matrix, sum_matrix
 from graphveil.linear.sparse import Device, SparseMatrix
 
-# A value takes 16 random bits, so four of them share a word; the share is rounded to a multiple of 2^-16.
-VALUES_A_WORD, LEVELS = 4, 1 << 16
-# Where most values are somebody else's, so many rows are drawn at a time; a multiple of the values that share a word.
-ROWS_AT_ONCE = 1 << 18
 
-
-class RowSubset:
-    """Rows of a larger matrix: how many it has, and where these stand in it."""
-
-    def __init__(self, total: int, places: NDArray[np.int64]) -> None:
-        self.total = total
-        self.order = torch.from_numpy(np.argsort(places, kind="stable"))
-        self.places = torch.from_numpy(np.ascontiguousarray(places))[self.order]
-
-    def blocks(self) -> Iterator[tuple[int, Tensor, Tensor]]:
-        """Some rows of the larger matrix at a time: how many, which of them are here, and which of the rows here these are."""
-        for begin in range(0, self.total, ROWS_AT_ONCE):
-            end = min(begin + ROWS_AT_ONCE, self.total)
-            low, high = torch.searchsorted(self.places, torch.tensor([begin, end])).tolist()
-            yield end - begin, self.places[low:high] - begin, self.order[low:high]
-
-
-def dropout(values: Tensor, share: float, training: bool, among: RowSubset | None = None) -> Tensor:
+def dropout(values: Tensor, share: float, training: bool, numbers: Tensor | None = None) -> Tensor:
     """Set a random share of the values to 0 and scale the others up, in training; else return the values.
-
-    torch's own dropout draws a number for every value, which takes several times as long.
 
     Parameters
     ----------
     values
-        Of any shape, which stays.
+        A row for each of n users.
     share
-        The share that is dropped, in [0, 1).
-    among
-        The places of these rows among those of other workers: rows get what they would have got with all of
-        them here. Everything is drawn, and what belongs to others is left.
+        The share that is dropped, in [0, 1), rounded to a multiple of 2^-16.
+    numbers
+        The number of each row among those of all workers (n): rows get what they would have got with all of them
+        here. By default they are all there are.
     """
+    from graphveil.linear.kernels import LEVELS
+
     level = min(round(share * LEVELS), LEVELS - 1)
     if not training or level == 0:
         return values
-    if among is None:
-        kept = _kept(values.numel(), level, values.device).view(values.shape)
-    else:
-        kept = torch.empty(values.shape, dtype=torch.bool, device=values.device)
-        for rows, here, own in among.blocks():
-            drawn = _kept(rows * values.shape[1:].numel(), level, values.device)
-            kept[own] = drawn.view(rows, *values.shape[1:])[here]
-    thinned: Callable[..., Tensor] = _Thinned.apply
-    return thinned(values, kept, LEVELS / (LEVELS - level))
+    if not values.is_cpu:
+        return functional.dropout(values, share)
+    key = torch.randint(-(2**63), 2**63 - 1, ()).numpy().view(np.uint64)[()]
+    rows = np.empty(0, dtype=np.int64) if numbers is None else numbers.numpy()
+    dropped: Callable[..., Tensor] = _Dropped.apply
+    return dropped(values, (rows, key, level))
 
 
-class _Thinned(torch.autograd.Function):
-    """Values that are kept, times a factor, and others at 0. For the gradient a byte a value is remembered, and not a number."""
+class _Dropped(torch.autograd.Function):
+    """What is dropped is drawn again for the gradient, and not remembered."""
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor, kept: Tensor, factor: float) -> Tensor:
-        ctx.kept, ctx.factor = kept, factor
-        return kept.to(values.dtype).mul_(factor).mul_(values)
+    def forward(ctx: Any, values: Tensor, drawn: tuple[Any, Any, int]) -> Tensor:
+        ctx.drawn = drawn
+        return _drop(values, drawn)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        (gradient,) = gradients
-        return ctx.kept.to(gradient.dtype).mul_(ctx.factor).mul_(gradient), None, None
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return _drop(gradients[0], ctx.drawn), None
 
 
-def _kept(count: int, level: int, device: torch.device) -> Tensor:
-    """Draw which values are kept, each with the chance 1 - level/2^16."""
-    words = -(-count // VALUES_A_WORD)
-    drawn = torch.randint(-(2**63), 2**63 - 1, (words,), device=device).view(torch.int16)
-    return drawn[:count] >= level - LEVELS // 2
+def _drop(values: Tensor, drawn: tuple[Any, Any, int]) -> Tensor:
+    from graphveil.linear.kernels import drop
+
+    given = values.detach().contiguous()
+    out = torch.empty_like(given)
+    drop(given.flatten(1).numpy(), *drawn, out.flatten(1).numpy())
+    return out
 
 
 class Topology:
     """The edges of a graph of n users, as the matrices (n x n, sparse) and lists that layers pass messages by, on a device."""
 
-    # Those who learn together, each with a part of the users; and where the users of a part stand among all, for what is drawn for
-    # everybody: None where they are all there are.
+    # Those who learn together, each with a part of the users; and the numbers of a part's users among all, None where they are all
+    # there are.
     collective: Collective = SINGLE_PROCESS
-    everybody: RowSubset | None = None
+    numbers: Tensor | None = None
 
     def __init__(self, graph: Graph, device: Device = "cpu") -> None:
         self.graph, self.device = graph, torch.device(device)
         if isinstance(graph, GraphPart):
-            self.collective, self.everybody = graph.collective, RowSubset(graph.total, graph.original)
+            self.collective, self.numbers = graph.collective, torch.from_numpy(graph.original)
 
     @cached_property
     def gcn(self) -> SparseMatrix:

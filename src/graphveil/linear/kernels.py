@@ -1,4 +1,4 @@
-"""Compiled loops: products of sparse matrices with narrow dense ones, weighted products of long rows, and backward push.
+"""Compiled loops: products of sparse matrices with narrow dense ones, dropout, weighted products of long rows, and backward push.
 
 Backward push is personalized PageRank of a few entries, without touching those that hardly change:
 
@@ -200,6 +200,44 @@ def _sum_row(
         return context.get_dummy_value()
 
     return numba.void(*given), build
+
+
+# --- Dropout ---
+
+# A value takes 16 random bits, so four of them share a word; the share is rounded to a multiple of 2^-16.
+VALUES_A_WORD, LEVELS = 4, 1 << 16
+
+
+@numba.njit(cache=True, nogil=True)
+def drop(values: Any, numbers: Any, key: Any, level: Any, out: Any) -> None:
+    """Write each value, scaled up, with the chance 1 - level/2^16, and else 0.
+
+    What is drawn for a row depends on the key and its number alone, so it need not be kept, and is the same wherever the row is.
+    Words are those of SplitMix64 (Steele et al. 2014).
+
+    Parameters
+    ----------
+    values, out
+        (n, k) each.
+    numbers
+        The number of each row; where it is empty, rows are counted.
+    key
+        A random word.
+    """
+    columns = values.shape[1]
+    words = (columns + VALUES_A_WORD - 1) // VALUES_A_WORD
+    factor = values.dtype.type(LEVELS / (LEVELS - level))
+    for row in range(len(values)):
+        number = row if len(numbers) == 0 else numbers[row]
+        for word in range(words):
+            bits = key + np.uint64(number * words + word + 1) * np.uint64(0x9E3779B97F4A7C15)
+            bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            bits = bits ^ (bits >> np.uint64(31))
+            for column in range(VALUES_A_WORD * word, min(VALUES_A_WORD * (word + 1), columns)):
+                kept = np.int64(bits & np.uint64(0xFFFF)) >= level
+                out[row, column] = values[row, column] * factor if kept else values.dtype.type(0)
+                bits = bits >> np.uint64(16)
 
 
 # --- Backward push ---
