@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from graphveil.audit.check import check_mechanism as check_mechanism, mechanism_checks as mechanism_checks
     from graphveil.audit.examine import Audit as Audit
 else:
-    __getattr__, __dir__, _ = lazy_names(__name__, __file__)
+    __getattr__, __dir__ = lazy_names(__name__, __file__)
 
 __all__ = ["Audit", "audit", "check_mechanism", "mechanism_checks"]
 

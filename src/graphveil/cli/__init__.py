@@ -9,26 +9,14 @@ import errno
 import sys
 import traceback
 from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from graphveil.cli.analyses import advise_app, attack_app, attributes
-from graphveil.cli.answer import answer
-from graphveil.cli.audit import audit
-from graphveil.cli.collect import collect_app
 from graphveil.cli.console import FAILED, INTERRUPTED, MISTAKEN, first_example, on_interrupt, plain_help, say
-from graphveil.cli.demo import demo
-from graphveil.cli.graph import graph_app
-from graphveil.cli.listings import data_app, mechanisms, methods
-from graphveil.cli.one_run import embed, plot, predict
-from graphveil.cli.options import CommandGroup
-from graphveil.cli.paper import paper
-from graphveil.cli.results import compare, report, results
-from graphveil.cli.statement import statement
-from graphveil.cli.studies import run, sweep
-from graphveil.cli.tune import tune
 from graphveil.errors import ClaimError, GraphveilError
 from graphveil.extras import install_sentence
 from graphveil.version import __version__
@@ -36,36 +24,74 @@ from graphveil.version import __version__
 __all__ = ["app", "main"]
 
 
+# The modules of all commands, and of groups, whose name there is NAME_app; one is imported when its command is called.
+COMMANDS = {
+    "answer": "answer",
+    "audit": "audit",
+    "attributes": "analyses",
+    "mechanisms": "listings",
+    "methods": "listings",
+    "run": "studies",
+    "tune": "tune",
+    "sweep": "studies",
+    "paper": "paper",
+    "predict": "one_run",
+    "embed": "one_run",
+    "plot": "one_run",
+    "demo": "demo",
+    "results": "results",
+    "compare": "results",
+    "report": "results",
+    "statement": "statement",
+}
+GROUPS = {"advise": "analyses", "attack": "analyses", "collect": "collect", "data": "listings", "graph": "graph"}
+
+
+@cache
+def _command(name: str) -> Any:
+    """Return a command or a group as typer has it."""
+    module = import_module(f"{__name__}.{(COMMANDS | GROUPS)[name]}")
+    holder = typer.Typer(callback=lambda: None, add_completion=False)
+    if name in GROUPS:
+        holder.add_typer(getattr(module, f"{name}_app"), name=name)
+    else:
+        with_options = import_module(f"{__name__}.options").with_options
+        holder.command(name)(with_options(getattr(module, name)))
+    below: Any = typer.main.get_command(holder)
+    return plain_help(below.commands[name])
+
+
 class _Commands(TyperGroup):
     """All commands; one that has nothing of its own to say about an interrupt says this."""
+
+    @property
+    def commands(self) -> dict[str, Any]:
+        """All of them, imported."""
+        return {name: _command(name) for name in self.list_commands(None)}
+
+    @commands.setter
+    def commands(self, given: dict[str, Any]) -> None:
+        """Leave the commands to their modules."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*COMMANDS, *GROUPS]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return _command(cmd_name) if cmd_name in COMMANDS or cmd_name in GROUPS else None
 
     def invoke(self, ctx: Any) -> Any:
         with on_interrupt("whatever was finished is kept; give the same command again"):
             return super().invoke(ctx)
 
 
-app = CommandGroup(
+app = typer.Typer(
     name="graphveil",
     help="Learn from a social graph without ever collecting a feature vector.",
     cls=_Commands,
+    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-COMMANDS = (
-    *(answer, audit, attributes, mechanisms, methods, run, tune, sweep, paper, predict, embed, plot, demo),
-    *(results, compare, report, statement),
-)
-GROUPS = {
-    "advise": advise_app,
-    "attack": attack_app,
-    "collect": collect_app,
-    "data": data_app,
-    "graph": graph_app,
-}
-for command in COMMANDS:
-    app.command()(command)
-for name, group in GROUPS.items():
-    app.add_typer(group, name=name)
 
 
 def _print_version(wanted: bool) -> None:
@@ -96,7 +122,7 @@ def status(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; what was done wrong is said in one line on stderr."""
     try:
         given = None if arguments is None else list(arguments)
-        result = plain_help(typer.main.get_command(app))(args=given, standalone_mode=False)
+        result = typer.main.get_command(app)(args=given, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except GraphveilError as error:
         _complain(error.as_written)
