@@ -8,6 +8,7 @@ import sys
 from graphveil.errors import visible
 from graphveil.extras import install_sentence
 from graphveil.interrupts import quiet_interrupt
+from graphveil.screens import show_screen
 
 MISTAKEN = 2
 
@@ -16,6 +17,8 @@ def main() -> None:
     """Run the command that was given and exit with its status."""
     try:
         with quiet_interrupt():
+            if show_screen(sys.argv[1:]):
+                return
             from graphveil.cli import main as run
     except ModuleNotFoundError as error:
         sentence = install_sentence(error)

@@ -122,7 +122,7 @@ def status(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; what was done wrong is said in one line on stderr."""
     try:
         given = None if arguments is None else list(arguments)
-        result = typer.main.get_command(app)(args=given, standalone_mode=False)
+        result = typer.main.get_command(app)(given, prog_name="graphveil", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except GraphveilError as error:
         _complain(error.as_written)
