@@ -21,6 +21,7 @@ SOURCE = Path(graphveil.__file__).parent
 ROOMS = [
     "version",
     "interrupts",
+    "process",
     "errors",
     "extras",
     "checks",
@@ -32,6 +33,7 @@ ROOMS = [
     "plugins",
     "suites",
     "settings",
+    "screens",
     "lazy",
     "channels",
     "mechanisms",
@@ -126,6 +128,10 @@ PACKAGES = [
 ]
 # Imports stand at the top of a file. What a function may import itself, and why.
 INSIDE_FUNCTIONS = {
+    # Importing the package costs as little as starting Python; help and lists are printed without the command line.
+    "__init__.py": {"graphveil.audit"},
+    "lazy.py": {"ast"},
+    "screens.py": {"graphveil.settings", "importlib.metadata"},
     # Where the command line's libraries are missing, one sentence names them.
     "__main__.py": {"graphveil.cli"},
     # A client answers plans without the steps of an audit, and reports with numpy alone.

@@ -17,6 +17,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
+from graphveil import process
 from graphveil.checks import check_whole
 from graphveil.errors import EngineError, InputError
 from graphveil.lazy import scale
@@ -284,6 +285,7 @@ def processes(count: int) -> Iterator[Processes]:
 
 def begin_process(digests: dict[Path, str]) -> None:
     """Set up a process. The files that it runs must be as they were when this experiment began."""
+    process.begin()
     expect(digests)
     _end_with_parent()
 
