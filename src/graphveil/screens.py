@@ -77,7 +77,9 @@ def _usual_look() -> bool:
         return False
     if not os.isatty(1):
         return True
-    return os.environ.get("TERM", "dumb") not in ("dumb", "unknown") and os.get_terminal_size(1).columns >= WIDTH
+    return (
+        os.environ.get("TERM", "dumb") not in ("dumb", "unknown") and os.get_terminal_size(1).columns >= WIDTH
+    )
 
 
 def _has_more(command: str) -> bool:

@@ -44,7 +44,13 @@ COMMANDS = {
     "report": "results",
     "statement": "statement",
 }
-GROUPS = {"advise": "analyses", "attack": "analyses", "collect": "collect", "data": "listings", "graph": "graph"}
+GROUPS = {
+    "advise": "analyses",
+    "attack": "analyses",
+    "collect": "collect",
+    "data": "listings",
+    "graph": "graph",
+}
 
 
 @cache
@@ -65,12 +71,12 @@ class _Commands(TyperGroup):
     """All commands; one that has nothing of its own to say about an interrupt says this."""
 
     @property
-    def commands(self) -> dict[str, Any]:
+    def commands(self) -> Any:
         """All of them, imported."""
         return {name: _command(name) for name in self.list_commands(None)}
 
     @commands.setter
-    def commands(self, given: dict[str, Any]) -> None:
+    def commands(self, given: Any) -> None:
         """Leave the commands to their modules."""
 
     def list_commands(self, ctx: Any) -> list[str]:
