@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks [collect] [dendrograms] [draws] [kernels] [links] [parts] [propagation] [reports] [rounds] [structure] [tables] [training] [veil] [whole] [--json] [--strict] [--quick]``."""
+"""Run the benchmarks: ``python -m benchmarks [collect] [dendrograms] [draws] [kernels] [links] [parts] [propagation] [reports] [rounds] [start] [structure] [tables] [training] [veil] [whole] [--json] [--strict] [--quick]``."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from benchmarks import (
     propagation,
     reports,
     rounds,
+    start,
     structure,
     tables,
     training,
@@ -39,6 +40,7 @@ BENCHMARKS: dict[str, Callable[[Sizes], list[Result]]] = {
     "propagation": propagation.run,
     "reports": reports.run,
     "rounds": rounds.run,
+    "start": start.run,
     "structure": structure.run,
     "tables": tables.run,
     "training": training.run,

@@ -6,7 +6,7 @@ from graphveil.errors import InputError
 from graphveil.experiments import engine, runner
 from graphveil.experiments.engine import GIGABYTES_EACH, WORK_EACH, Engine, check_jobs, idle_jobs, read_jobs
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.runner import RunOptions, Runner, run_experiment, with_job_count
+from graphveil.experiments.runner import Runner, RunOptions, run_experiment, with_job_count
 from graphveil.experiments.tuning import SearchSpace, search_jobs
 from tests.cli.support import not_refused
 
@@ -49,7 +49,9 @@ def idle_machine(monkeypatch):
 
 
 def numbers(result):
-    return [(unit.part, unit.run, unit.score, unit.privacy) for unit in result.units]
+    return {
+        (unit.part, unit.run): (unit.score, unit.detail, unit.privacy, unit.also) for unit in result.units
+    }
 
 
 @pytest.mark.usefixtures("idle_machine")
