@@ -76,7 +76,7 @@ def test_work_is_epochs_times_users_and_links(monkeypatch):
     with_job_count(RunOptions(jobs="auto"), [SPEC])
     graph = runner.load_data(SPEC)[0]
     parts = len(runner.parts_of(SPEC))
-    assert seen == [(3 * parts, 3 * parts * 2 * (graph.node_count + 2 * graph.edge_count))]
+    assert seen == [(3 * parts, 3 * parts * 2 * (50_000 + graph.node_count + 2 * graph.edge_count))]
 
 
 @pytest.mark.usefixtures("idle_machine")

@@ -30,7 +30,7 @@ CHECKPOINT_EVERY = 20
 # The Ray that runs on this machine already, whatever its address is; as many processes as there are idle processors.
 AUTO = "auto"
 Jobs = int | str | None
-# What a process must have to do, so that its start is worth it, and have room for.
+# What a process must have to do, so that its start is worth it (epochs times users and links; some three seconds), and its memory.
 WORK_EACH, GIGABYTES_EACH = 80e6, 1.5
 # A host's name or address (in brackets, where it has colons itself) and a port.
 ADDRESS = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})")

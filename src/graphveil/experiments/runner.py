@@ -496,8 +496,8 @@ def run_studies(
     return [StudyResult.of(study, [take(cell) for cell in study.cells], interrupted) for study in studies]
 
 
-# Epochs of a method that has no such setting.
-EPOCHS = 100
+# Epochs of a method that has no such setting, and the users and links that take as long as the rest of an epoch.
+EPOCHS, LEAST = 100, 50_000
 
 
 def with_job_count(
@@ -516,7 +516,7 @@ def with_job_count(
             count = spec.runs * len(parts_of(spec, given))
             units += count
             epochs = getattr(spec.resolved_settings, "epochs", EPOCHS)
-            work += count * epochs * (graph.node_count + 2 * graph.edge_count)
+            work += count * epochs * (LEAST + graph.node_count + 2 * graph.edge_count)
         if work >= enough and units >= usable_processors():
             break
     return replace(options, jobs=options.engine.job_count(AUTO, units, work))
