@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks [collect] [dendrograms] [draws] [kernels] [links] [parts] [peers] [propagation] [reports] [rounds] [structure] [tables] [training] [veil] [whole] [--json] [--strict] [--quick]``."""
+"""Run the benchmarks: ``python -m benchmarks [collect] [dendrograms] [draws] [kernels] [links] [parts] [peers] [propagation] [reports] [rounds] [start] [structure] [tables] [training] [veil] [whole] [--json] [--strict] [--quick]``."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from benchmarks import (
     propagation,
     reports,
     rounds,
+    start,
     structure,
     tables,
     training,
@@ -41,6 +42,7 @@ BENCHMARKS: dict[str, Callable[[Sizes], list[Result]]] = {
     "propagation": propagation.run,
     "reports": reports.run,
     "rounds": rounds.run,
+    "start": start.run,
     "structure": structure.run,
     "tables": tables.run,
     "training": training.run,

@@ -21,6 +21,7 @@ SOURCE = Path(graphveil.__file__).parent
 ROOMS = [
     "version",
     "interrupts",
+    "process",
     "errors",
     "extras",
     "checks",
@@ -126,6 +127,9 @@ PACKAGES = [
 ]
 # Imports stand at the top of a file. What a function may import itself, and why.
 INSIDE_FUNCTIONS = {
+    # Importing the package costs as little as starting Python.
+    "__init__.py": {"graphveil.audit"},
+    "lazy.py": {"ast"},
     # Where the command line's libraries are missing, one sentence names them.
     "__main__.py": {"graphveil.cli"},
     # A client answers plans without the steps of an audit, and reports with numpy alone.

@@ -10,14 +10,15 @@ True
 """
 
 # ruff: noqa: I001 -- names that are exported stand with their modules
-from typing import TYPE_CHECKING
+import sys
+from types import ModuleType
 
-from graphveil.interrupts import quiet_interrupt
 from graphveil.lazy import lazy_names
 
-with quiet_interrupt():
+TYPE_CHECKING = False
+# Everything is imported when it is first used.
+if TYPE_CHECKING:
     from graphveil import channels as channels, errors as errors, mechanisms as mechanisms, privacy as privacy
-    from graphveil.audit import audit as audit
     from graphveil.channels import Channel as Channel, Claim as Claim
     from graphveil.channels import SeededBits as SeededBits, SystemBits as SystemBits
     from graphveil.channels.sampling import SeededWords as SeededWords, SystemWords as SystemWords
@@ -31,12 +32,9 @@ with quiet_interrupt():
     from graphveil.mechanisms import register as register
     from graphveil.privacy import Ledger as Ledger, Plan as Plan, answer as answer
     from graphveil.version import __version__ as __version__
-
-# What a client does not need is imported when it is first used.
-if TYPE_CHECKING:
     from graphveil import experiments as experiments, graphs as graphs, learn as learn
     from graphveil import methods as methods, pyg as pyg
-    from graphveil.audit import Audit as Audit, check_mechanism as check_mechanism
+    from graphveil.audit import Audit as Audit, audit as audit, check_mechanism as check_mechanism
     from graphveil.experiments import Embedding as Embedding, Model as Model
     from graphveil.experiments import Predictions as Predictions, Result as Result
     from graphveil.experiments import embed as embed, load_model as load_model, predict as predict
@@ -46,4 +44,21 @@ if TYPE_CHECKING:
     from graphveil.graphs import from_networkx as from_networkx, from_pyg as from_pyg
     from graphveil.graphs import load as load, to_pyg as to_pyg
 else:
-    __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
+    __getattr__, __dir__ = lazy_names(__name__, __file__)
+
+
+class _Package(ModuleType):
+    """The package: its ``audit`` is the function, also when the package of that name has been imported."""
+
+    @property
+    def audit(self) -> object:
+        from graphveil.audit import audit
+
+        return audit
+
+    @audit.setter
+    def audit(self, package: ModuleType) -> None:
+        """Leave the name to the function where the import system gives it to the package."""
+
+
+sys.modules[__name__].__class__ = _Package

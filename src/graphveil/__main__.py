@@ -5,6 +5,7 @@ Nothing here needs more than Python itself, so that whatever is missing can be n
 
 import sys
 
+from graphveil import process
 from graphveil.errors import visible
 from graphveil.extras import install_sentence
 from graphveil.interrupts import quiet_interrupt
@@ -16,6 +17,7 @@ def main() -> None:
     """Run the command that was given and exit with its status."""
     try:
         with quiet_interrupt():
+            process.begin()
             from graphveil.cli import main as run
     except ModuleNotFoundError as error:
         sentence = install_sentence(error)
@@ -23,7 +25,11 @@ def main() -> None:
             raise
         print(f"Error: {visible(sentence)}", file=sys.stderr)
         sys.exit(MISTAKEN)
-    run()
+    try:
+        run()
+    except SystemExit as ended:
+        process.end(ended.code)
+        raise
 
 
 if __name__ == "__main__":

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable
+from functools import cache
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import Any
 
 
 def scale() -> Any:
@@ -14,8 +17,8 @@ def scale() -> Any:
     return import_module("graphveil.scale")
 
 
-def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return the ``__getattr__``, ``__dir__`` (PEP 562) and ``__all__`` of a package whose modules are loaded later.
+def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the ``__getattr__`` and ``__dir__`` (PEP 562) of a package whose modules are loaded later; ``__all__`` is found by the first.
 
     The names are those that the package's ``if TYPE_CHECKING:`` block imports, so that they stand in one place, where type checkers read
     them too, and those that it imports as themselves with the package (``from graphveil.audit import audit as audit``). Modules are
@@ -28,17 +31,18 @@ def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[
     file
         Its ``__file__``.
     """
-    places = _imported_names(package, Path(file))
-    modules = {module.removeprefix(f"{package}."): module for module in places.values()}
 
     def find(name: str) -> Any:
+        places = _imported_names(package, file)
+        if name == "__all__":
+            return sorted(places, key=_listing_order)
         if places.get(name):
             return getattr(import_module(places[name]), name)
-        if name in places or name in modules:
+        if name in places or f"{package}.{name}" in places.values():
             return import_module(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return find, lambda: sorted(places), sorted(places, key=_listing_order)
+    return find, lambda: sorted(_imported_names(package, file))
 
 
 def registered_names(file: Path, registry: str) -> tuple[str, ...]:
@@ -46,18 +50,25 @@ def registered_names(file: Path, registry: str) -> tuple[str, ...]:
 
     Names then stand in one place, and a wrong one is refused before torch is there.
 
+    >>> from pathlib import Path
     >>> registered_names(Path(__file__).parent / "learn" / "backbones.py", "BACKBONES")[:2]
     ('gcn', 'sage')
     """
+    import ast
+
     text = file.read_text(encoding="utf-8")
     tree = ast.parse(text[text.index(f"\n{registry} = ") :])
     items = next(node for node in ast.walk(tree) if isinstance(node, ast.Dict))
     return tuple(ast.literal_eval(key) for key in items.keys if key is not None)
 
 
-def _imported_names(package: str, file: Path) -> dict[str, str]:
+@cache
+def _imported_names(package: str, file: str) -> dict[str, str]:
     """Return the module of each name that a file exports; none for a name that is a module itself."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    import ast
+
+    with open(file, encoding="utf-8") as source:
+        tree = ast.parse(source.read())
     later = [node for block in tree.body if isinstance(block, ast.If) for node in block.body]
     return {
         name.name: "" if node.module == package else str(node.module)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 # In a cell that has nothing to say.
 NONE = "-"
@@ -227,3 +227,14 @@ def rounded_up(value: float, digits: int = 15) -> str:
         return "infinite"
     number = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value))
     return f"{float(number):.{digits}g}"
+
+
+class ExactText(str):
+    """An exact ε as it is shown, with all its digits at hand."""
+
+    digits: str
+
+    def __new__(cls, shown: str, digits: str) -> Self:
+        text = super().__new__(cls, shown)
+        text.digits = digits
+        return text

@@ -76,6 +76,26 @@ def former_witness_folders() -> tuple[Path, ...]:
     return tuple(folder / "witnesses" for folder in folders)
 
 
+def usable_processors() -> int:
+    """Return how many processors this process may use: those that it is bound to, or fewer where its group has a quota."""
+    bound = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
+        return max(1, min(bound, int(quota) // int(period)))
+    except (OSError, ValueError):
+        return bound
+
+
+def busy_processors() -> float:
+    """Return how many processors others keep busy: the mean of the last minute, or those at this moment where they are fewer."""
+    mean = os.getloadavg()[0]
+    try:
+        running = Path("/proc/loadavg").read_text(encoding="ascii").split()[3].partition("/")[0]
+        return min(mean, max(int(running) - 1, 0))
+    except (OSError, ValueError):
+        return mean
+
+
 def available_gigabytes() -> float:
     """Return the available memory of this machine in gigabytes."""
     try:

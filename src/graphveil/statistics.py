@@ -30,12 +30,12 @@ def t_interval(values: Sequence[float]) -> Summary:
     >>> t_interval([0.5])
     Summary(mean=0.5, low=None, high=None)
     """
-    from scipy.special import stdtrit
-
     array = np.asarray(values, dtype=np.float64)
     mean = float(array.mean())
     if array.size < 2:
         return Summary(mean, None, None)
+    from scipy.special import stdtrit
+
     half = float(stdtrit(array.size - 1, (1 + CONFIDENCE) / 2) * array.std(ddof=1) / np.sqrt(array.size))
     return Summary(mean, mean - half, mean + half)
 

@@ -15,7 +15,7 @@ import torch
 from scipy.sparse import random as random_sparse
 
 import benchmarks.__main__ as command
-from benchmarks import collect, draws, kernels, propagation, reports, rounds, structure, tables, whole
+from benchmarks import collect, draws, kernels, propagation, reports, rounds, start, structure, tables, whole
 from benchmarks.dense import dense_multibit
 from benchmarks.measure import Timings, interleaved, peak_megabytes
 from benchmarks.result import Result, Sizes, amount, proportion, table
@@ -173,6 +173,27 @@ def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
         "no benchmark is named 'drawz': choose some of collect, dendrograms, draws, kernels, links, parts, peers, propagation, reports, rounds"
         in capsys.readouterr().err
     )
+
+
+def test_each_call_is_compared_with_the_import_of_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[list[str]] = []
+
+    def taken(words: list[str]) -> float:
+        calls.append(words)
+        return 1.0 if words[0] == "-c" else 1.2 + len(calls) / 1000
+
+    monkeypatch.setattr(start, "seconds_of", taken)
+    results = start.run(TINY)
+    assert [result.reference for result in results] == [start.LIBRARIES] * (len(results) - 1) + [start.TORCH]
+    assert calls[:2] == [["-c", start.LIBRARIES], ["-c", "import graphveil"]]
+    assert all(result.target == 1.3 and result.median is not None for result in results)
+    assert results[-1].ours == 1.2 + (len(calls) - 2 * (TINY.repetitions - 1)) / 1000
+
+
+def test_seconds_of_a_process_are_its_own_and_a_failure_is_none() -> None:
+    assert start.seconds_of(["-c", "sum(range(10**7))"]) > start.seconds_of(["-c", "pass"]) > 0
+    with pytest.raises(RuntimeError, match="ended with status 3"):
+        start.seconds_of(["-c", "raise SystemExit(3)"])
 
 
 def test_two_rounds_are_compared_with_one(monkeypatch: pytest.MonkeyPatch) -> None:

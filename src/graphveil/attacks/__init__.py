@@ -50,4 +50,4 @@ if TYPE_CHECKING:
     from graphveil.attacks.registry import ATTACKS as ATTACKS, MODEL_ATTACKS as MODEL_ATTACKS
     from graphveil.attacks.symbols import LabelAttack as LabelAttack, LevelAttack as LevelAttack
 else:
-    __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
+    __getattr__, __dir__ = lazy_names(__name__, __file__)

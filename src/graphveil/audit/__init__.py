@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from graphveil.channels.sampling import RandomBits
 from graphveil.lazy import lazy_names
-from graphveil.mechanisms.base import Mechanism
-from graphveil.privacy.plan import Plan
 
 if TYPE_CHECKING:
+    from graphveil.channels.sampling import RandomBits
+    from graphveil.mechanisms.base import Mechanism
+    from graphveil.privacy.plan import Plan
     from graphveil.audit.check import check_mechanism as check_mechanism, mechanism_checks as mechanism_checks
     from graphveil.audit.examine import Audit as Audit
 else:
-    __getattr__, __dir__, _ = lazy_names(__name__, __file__)
+    __getattr__, __dir__ = lazy_names(__name__, __file__)
 
 __all__ = ["Audit", "audit", "check_mechanism", "mechanism_checks"]
 

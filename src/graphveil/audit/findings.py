@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from graphveil.errors import GraphveilError
-from graphveil.number_format import rounded_up
+from graphveil.number_format import ExactText, rounded_up
 
 
 class OutOfTimeError(BaseException):
@@ -256,17 +256,6 @@ def power(epsilon: float) -> str:
 # Tables aim at ε(1 - 2^-40), and a rounding may add as much again.
 NEAR = Fraction(1, 2**39)
 ROUNDED = "exact, rounded up"
-
-
-class ExactText(str):
-    """An exact ε as it is shown, with all its digits at hand."""
-
-    digits: str
-
-    def __new__(cls, shown: str, digits: str) -> Self:
-        text = super().__new__(cls, shown)
-        text.digits = digits
-        return text
 
 
 def exact_epsilon(exact: float, claim: float) -> ExactText:

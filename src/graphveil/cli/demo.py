@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from graphveil.checks import check_whole
 from graphveil.cli.console import FAILED, interrupted, progress_bars, say, show_table
-from graphveil.cli.options import output
-from graphveil.errors import InputError
+from graphveil.cli.options import Processes, output
 from graphveil.experiments.demo import SMALL, Demo, run_demo, scored
+from graphveil.experiments.engine import AUTO, check_jobs
 from graphveil.experiments.table import Table
 from graphveil.files import write_whole
 from graphveil.methods.terms import option
@@ -27,14 +28,14 @@ def demo(
     *,
     out: Annotated[Path, output()] = option(Path("graphveil-demo.html"), "Where to write the report."),
     runs: int = option(5, "How many runs for each budget."),
-    jobs: int = option(2, "How many processes; it changes no number."),
+    jobs: Processes = AUTO,
 ) -> None:
     """Collect, learn and audit on an embedded town: a table here, and a report as one HTML file.
 
     Example: graphveil demo --out report.html
     """
-    if runs < 1 or jobs < 1:
-        raise InputError(f"runs and jobs must be at least 1, got {runs} and {jobs}")
+    check_whole(runs, "--runs", least=1)
+    check_jobs(jobs)
     kept, stopped = Demo(), False
     with progress_bars(steps=False) as bars:
         try:

@@ -16,9 +16,9 @@ from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hint
 
 import typer
 
-from graphveil.checks import check_whole, short
+from graphveil.checks import short
 from graphveil.errors import InputError, option_name
-from graphveil.experiments.engine import CHECKPOINT_EVERY, Engine
+from graphveil.experiments.engine import AUTO, CHECKPOINT_EVERY, Engine, Jobs, check_jobs, read_jobs
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.experiment_file import read_settings
 from graphveil.files import FIGURES, PAGES, check_output
@@ -363,14 +363,17 @@ class CommandGroup(typer.Typer):
         return lambda function: add(with_options(function))
 
 
+JOBS = Written(str, lambda name, written: read_jobs(written))
+JOBS_HELP = "How many processes; it changes no number. auto: as many as there are idle processors, one where there is little to do, on Ray as many as it has."
+Processes = Annotated[Jobs, JOBS, typer.Option(help=JOBS_HELP)]
+
+
 @dataclass(frozen=True)
 class Computing:
     """Options for where runs are computed, and which of them are reused."""
 
     title: ClassVar[str] = "Computing"
-    jobs: int | None = option(
-        None, "How many processes; it changes no number. One by default, on Ray as many as it has processors."
-    )
+    jobs: Annotated[Jobs, JOBS] = option(AUTO, JOBS_HELP)
     engine: str = option(
         "local",
         "What computes: local (processes of this machine), ray (started for this command), ray://HOST:PORT or ray://auto (one that "
@@ -395,8 +398,8 @@ class Computing:
     @cached_property
     def resolved_engine(self) -> Engine:
         """The engine of --engine and --workers, where these options go together."""
-        check_whole(1 if self.jobs is None else self.jobs, "--jobs", least=1)
-        if self.jobs is not None and self.workers is not None:
+        check_jobs(self.jobs)
+        if self.jobs not in (AUTO, None) and self.workers is not None:
             raise InputError("--workers share one run after the other: leave out --jobs, or --workers")
         if self.any_version and not self.resume:
             raise InputError("--any-version has no meaning where all is computed anew: leave out --fresh")

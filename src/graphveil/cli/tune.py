@@ -20,6 +20,7 @@ from graphveil.experiments.table import Table
 from graphveil.experiments.tuning import (
     TuningResult,
     check_search,
+    search_jobs,
     tune_experiment,
     write_settings,
 )
@@ -49,8 +50,8 @@ def tune(
         Options(
             without=("checkpoint_every", "resume"),
             help={
-                "jobs": "How many processes. A whole grid gives the same; TPE sees results in another order. One by default, on Ray as "
-                "many as it has processors.",
+                "jobs": "How many processes. auto: for a whole grid as many as there are idle processors; one for TPE, which sees results in another "
+                "order by several; on Ray as many as it has.",
             },
         ),
     ],
@@ -85,12 +86,13 @@ def tune(
     if file.suffix == ".json":
         # It would be read as JSON, and any other as TOML.
         check_format(file, (".toml",), "--out")
+    jobs = search_jobs(experiment, space, trials, computing.jobs, engine)
     with on_interrupt("no trial is finished, and the same command begins anew"):
         store = ResultStore(any_version=computing.any_version)
         title, total = f"{experiment.method} on {experiment.data}", min(trials, space.size)
         with (
             say_reused(store.sentences),
-            progress_bars(title, total, steps=engine.inside(computing.jobs)) as bars,
+            progress_bars(title, total, steps=engine.inside(jobs)) as bars,
         ):
 
             def watch(tuned: TuningResult) -> None:
@@ -99,7 +101,7 @@ def tune(
             tuned = tune_experiment(
                 experiment,
                 trials=trials,
-                jobs=computing.jobs,
+                jobs=jobs,
                 engine=engine,
                 store=store,
                 watch=watch,

@@ -31,4 +31,4 @@ if TYPE_CHECKING:
     from graphveil.experiments.tuning import TuningResult, tune, tune_experiment, write_settings
     from graphveil.statistics import Summary, bootstrap, paired_gain, t_interval, verdict
 else:
-    __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
+    __getattr__, __dir__ = lazy_names(__name__, __file__)

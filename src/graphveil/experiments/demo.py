@@ -10,11 +10,12 @@ from typing import Any
 from graphveil.audit import Audit, audit
 from graphveil.audit.findings import exact_epsilon, plain
 from graphveil.experiments.drawings import graph_figure
+from graphveil.experiments.engine import Jobs
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.figure import Chart, Drawing, Series, epsilon_chart
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.result import Result, gain_over
-from graphveil.experiments.runner import Runner, RunOptions, StudyWatcher
+from graphveil.experiments.runner import Runner, RunOptions, StudyWatcher, with_job_count
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import RunUnit, UnitResult, learn_unit
 from graphveil.number_format import NONE, Interval, budget, counted, gained, points, reach
@@ -219,7 +220,7 @@ def _epsilon(result: Result) -> float:
     return result.epsilon or 0.0
 
 
-def run_demo(runs: int, jobs: int, watch: Callable[[str, int, int], None]) -> Iterator[Demo]:
+def run_demo(runs: int, jobs: Jobs, watch: Callable[[str, int, int], None]) -> Iterator[Demo]:
     """Run the demo, and yield the results so far after each step, so that nothing is lost.
 
     Parameters
@@ -227,7 +228,7 @@ def run_demo(runs: int, jobs: int, watch: Callable[[str, int, int], None]) -> It
     runs
         The number of runs for each budget.
     jobs
-        The number of processes.
+        The number of processes, or ``auto``.
     watch
         Called with a description, the number of finished steps, and the number of all steps.
     """
@@ -242,7 +243,11 @@ def run_demo(runs: int, jobs: int, watch: Callable[[str, int, int], None]) -> It
             watch(f"{experiment.method}, {unit.part} at {at}", next(done), steps)
 
     # They share what structure gives, which is the same in each.
-    with Runner.open(RunOptions(jobs, keep=False), Watcher(), share=True) as runner:
+    options = with_job_count(
+        RunOptions(jobs, keep=False),
+        [Experiment.of("veil", "town", epsilon=each, runs=runs) for each in EPSILONS],
+    )
+    with Runner.open(options, Watcher(), share=True) as runner:
 
         def ran(method: str, **options: Any) -> Result:
             return runner.run(Experiment.of(method, "town", runs=runs, **options))

@@ -21,12 +21,17 @@ from graphveil.checks import check_whole
 from graphveil.errors import EngineError, InputError
 from graphveil.lazy import scale
 from graphveil.plugins import expect, expected
+from graphveil.process import begin
+from graphveil.settings import available_gigabytes, busy_processors, usable_processors
 
 LOCAL, RAY = "local", "ray"
 # Checkpoints are written each so many epochs, where nothing else is said.
 CHECKPOINT_EVERY = 20
-# The Ray that runs on this machine already, whatever its address is.
+# The Ray that runs on this machine already, whatever its address is; as many processes as there are idle processors.
 AUTO = "auto"
+Jobs = int | str | None
+# What a process must have to do, so that its start is worth it (epochs times users and links; some three seconds), and its memory.
+WORK_EACH, GIGABYTES_EACH = 80e6, 1.5
 # A host's name or address (in brackets, where it has colons itself) and a port.
 ADDRESS = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})")
 MOST_PORT = (1 << 16) - 1
@@ -40,6 +45,47 @@ def check_address(address: str) -> None:
             f"ray://{address} is no address: give ray://HOST:PORT as `ray start --head` prints it, for example "
             f"ray://127.0.0.1:6379, or ray://{AUTO} for the Ray that runs on this machine"
         )
+
+
+def check_jobs(jobs: Jobs) -> None:
+    """Reject a number of processes that is neither a whole number nor ``auto``, nor left out."""
+    if jobs not in (AUTO, None):
+        if isinstance(jobs, str):
+            raise InputError(f"--jobs takes a whole number or {AUTO}, got {jobs!r}")
+        check_whole(jobs, "--jobs", least=1)
+
+
+def read_jobs(jobs: str) -> int | str:
+    """Return a number of processes as it is written.
+
+    >>> read_jobs("2"), read_jobs("auto")
+    (2, 'auto')
+    """
+    try:
+        return int(jobs)
+    except ValueError:
+        return jobs
+
+
+def idle_jobs(units: int, work: float, processors: int, busy: float, gigabytes: float) -> int:
+    """Return how many processes compute units soonest: as many as processors are idle, and fewer where some would have too little to do.
+
+    Parameters
+    ----------
+    units
+        How many units there are.
+    work
+        What they take together: epochs times users and links.
+    processors, busy
+        How many processors there are, and how many of them others keep busy.
+    gigabytes
+        How much memory is free.
+
+    >>> idle_jobs(10, 1e9, processors=8, busy=2.2, gigabytes=30), idle_jobs(10, 1e6, 8, 0.0, 30)
+    (6, 1)
+    """
+    most = (units, work / WORK_EACH, processors - busy + 0.5, gigabytes / GIGABYTES_EACH)
+    return max(1, int(min(most)))
 
 
 def host_and_port(address: str) -> tuple[str, int] | None:
@@ -102,9 +148,26 @@ class Engine:
         name, divider, address = written.partition("://")
         return cls(name, address if divider else None, workers, checkpoint_every)
 
-    def inside(self, jobs: int | None) -> bool:
+    def job_count(self, jobs: Jobs, units: int, work: float) -> int | None:
+        """Return the number of processes: for ``auto`` as many as are idle, and on Ray as many as it has.
+
+        Parameters
+        ----------
+        jobs
+            A number, ``auto``, or None, which is one here.
+        units, work
+            As in `idle_jobs`.
+        """
+        check_jobs(jobs)
+        if not isinstance(jobs, str):
+            return jobs
+        if self.name != LOCAL or self.workers is not None:
+            return None
+        return idle_jobs(units, work, usable_processors(), busy_processors(), available_gigabytes())
+
+    def inside(self, jobs: Jobs) -> bool:
         """Return whether units are started in this process, one after the other; workers may share each."""
-        return self.workers is not None or (self.name == LOCAL and (jobs or 1) == 1)
+        return self.workers is not None or (self.name == LOCAL and jobs in (None, AUTO, 1))
 
     def check_units(self, what: str) -> None:
         """Raise an error if workers are given where many separate units are computed."""
@@ -114,18 +177,19 @@ class Engine:
                 "at a time"
             )
 
-    def pool(self, jobs: int | None, most: int | None = None) -> AbstractContextManager[Pool]:
+    def pool(self, jobs: Jobs, most: int | None = None) -> AbstractContextManager[Pool]:
         """Workers until the end, ``jobs`` of them, but no more than there is to do at most.
 
         Without ``jobs`` it is one process here, and on Ray as many workers as it has processors.
         """
+        jobs = None if isinstance(jobs, str) else jobs
         if self.name == LOCAL:
             return processes(min(jobs or 1, most or jobs or 1))
         pool: AbstractContextManager[Pool] = scale().open_ray_pool(self.address, jobs)
         return pool
 
     @contextmanager
-    def shared(self, jobs: int | None) -> Iterator[Callable[[], Pool]]:
+    def shared(self, jobs: Jobs) -> Iterator[Callable[[], Pool]]:
         """Share workers between experiments; they start when first needed, and again after a stop."""
         with ExitStack() as ending:
             started: list[Pool] = []
@@ -284,6 +348,7 @@ def processes(count: int) -> Iterator[Processes]:
 
 def begin_process(digests: dict[Path, str]) -> None:
     """Set up a process. The files that it runs must be as they were when this experiment began."""
+    begin()
     expect(digests)
     _end_with_parent()
 

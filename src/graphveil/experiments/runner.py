@@ -16,9 +16,12 @@ from typing import Any
 
 from graphveil.errors import EngineError, GraphveilError, InputError, StoreError
 from graphveil.experiments.engine import (
+    AUTO,
     HERE,
+    WORK_EACH,
     Engine,
     FinishedCalls,
+    Jobs,
     Pool,
     UnitLostError,
     call_result,
@@ -39,6 +42,7 @@ from graphveil.lazy import scale
 from graphveil.methods import METHODS, Method
 from graphveil.methods.job import Progress
 from graphveil.plugins import held
+from graphveil.settings import usable_processors
 
 # So many units a worker begin before their turn.
 DEPTH = 4
@@ -53,7 +57,7 @@ class RunOptions:
     Parameters
     ----------
     jobs
-        The number of processes.
+        The number of processes, or ``auto``: as many as processors are idle, in `run_studies`. One by default.
     engine
         The engine that computes.
     fresh
@@ -68,7 +72,7 @@ class RunOptions:
         The file that they are kept in; by default the one that all commands use.
     """
 
-    jobs: int | None = None
+    jobs: Jobs = None
     engine: Engine = HERE
     fresh: bool = False
     any_version: bool = False
@@ -470,6 +474,7 @@ def run_studies(
     results: list[Result | GraphveilError | None] = []
     interrupted = False
     if learning:
+        options = with_job_count(options, [cell.experiment for cell in learning], given)
         with Runner.open(options, watcher, given, share=len(learning) > 1) as runner:
             results, interrupted = runner.run_all(learning, skip)
     readings: list[CellOutput] = [None] * len(others)
@@ -489,6 +494,32 @@ def run_studies(
         return None if cell.left_out else next(obtained[cell.measure.read is None])
 
     return [StudyResult.of(study, [take(cell) for cell in study.cells], interrupted) for study in studies]
+
+
+# Epochs of a method that has no such setting, and the users and links that take as long as the rest of an epoch.
+EPOCHS, LEAST = 100, 50_000
+
+
+def with_job_count(
+    options: RunOptions, experiments: Iterable[Experiment], given: Given | None = None
+) -> RunOptions:
+    """Return options with a number of processes in place of ``auto``, by what experiments have to do."""
+    if options.jobs != AUTO:
+        return replace(options, jobs=options.engine.job_count(options.jobs, 1, 0))
+    enough, units, work = WORK_EACH * usable_processors(), 0, 0.0
+    for spec in experiments:
+        # What cannot be run says so when its turn comes; a sharded graph takes the machine's memory for itself.
+        with suppress(GraphveilError):
+            if given is None and large_shards(spec.data) is not None:
+                continue
+            graph = (given or load_data(spec))[0]
+            count = spec.runs * len(parts_of(spec, given))
+            units += count
+            epochs = getattr(spec.resolved_settings, "epochs", EPOCHS)
+            work += count * epochs * (LEAST + graph.node_count + 2 * graph.edge_count)
+        if work >= enough and units >= usable_processors():
+            break
+    return replace(options, jobs=options.engine.job_count(AUTO, units, work))
 
 
 def run_study(
@@ -548,7 +579,7 @@ def run(
     data: Any,
     users: Users | None = None,
     *,
-    jobs: int | None = None,
+    jobs: Jobs = None,
     engine: str | Engine = HERE,
     keep: bool | None = None,
     resume: bool = False,
@@ -566,7 +597,8 @@ def run(
         The name or path of a dataset, a `Graph` with its `Users`, or PyG's Data (its masks, if any, are the
         split).
     jobs
-        The number of processes. It does not change the numbers.
+        The number of processes, or ``auto``: as many as processors are idle. It does not change the numbers. One by default: processes
+        begin by importing the program that started them, which must not compute then (``if __name__ == "__main__":``).
     engine
         ``local``, ``ray`` or ``ray://HOST:PORT``. It does not change the numbers.
     keep
@@ -605,7 +637,7 @@ def sweep(
     *,
     over: Mapping[str, Sequence[Any]] | None = None,
     measure: str | None = None,
-    jobs: int | None = None,
+    jobs: Jobs = None,
     engine: str | Engine = HERE,
     fresh: bool = False,
     keep: bool = True,

@@ -11,10 +11,9 @@ from html import escape as escape_markup
 from pathlib import Path
 from typing import Any, Literal
 
-from graphveil.audit.findings import ExactText
 from graphveil.errors import visible_lines
 from graphveil.files import write_whole
-from graphveil.number_format import NONE, NUMBER, Unit, value_text
+from graphveil.number_format import NONE, NUMBER, ExactText, Unit, value_text
 from graphveil.statistics import Summary
 
 # Between two columns of plain text.

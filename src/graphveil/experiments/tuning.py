@@ -19,7 +19,16 @@ from pydantic import TypeAdapter, ValidationError
 
 from graphveil.checks import check_whole
 from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments.engine import HERE, Engine, FinishedCalls, call_result
+from graphveil.experiments.engine import (
+    AUTO,
+    HERE,
+    LOCAL,
+    Engine,
+    FinishedCalls,
+    Jobs,
+    call_result,
+    check_jobs,
+)
 from graphveil.experiments.experiment import (
     MECHANISM_PREFIX,
     Experiment,
@@ -30,6 +39,7 @@ from graphveil.experiments.experiment import (
     take_data,
 )
 from graphveil.experiments.experiment_file import HEADER, NONE, SETTINGS
+from graphveil.experiments.runner import RunOptions, with_job_count
 from graphveil.experiments.store import ResultStore
 from graphveil.experiments.unit import RunUnit, Validation, validate_unit
 from graphveil.files import toml_value, write_whole
@@ -313,7 +323,7 @@ def tune(
     users: Users | None = None,
     *,
     trials: int = TRIALS,
-    jobs: int | None = None,
+    jobs: Jobs = None,
     engine: str | Engine = HERE,
     keep: bool = True,
     watch: Callable[[TuningResult], None] | None = None,
@@ -360,7 +370,7 @@ def tune_experiment(
     spec: Experiment,
     *,
     trials: int = TRIALS,
-    jobs: int | None = None,
+    jobs: Jobs = None,
     engine: Engine = HERE,
     store: ResultStore | None = None,
     watch: Callable[[TuningResult], None] | None = None,
@@ -400,7 +410,9 @@ def tune_experiment(
     if watch is not None and search.result.trials:
         watch(search.result)
     try:
-        for point, trial in search.tried(jobs, engine, inside):
+        for point, trial in search.tried(
+            search_jobs(spec, space, trials, jobs, engine, given), engine, inside
+        ):
             search.add(point, trial)
             if watch is not None and not isinstance(trial, GraphveilError):
                 watch(search.result)
@@ -413,7 +425,18 @@ def tune_experiment(
     return search.result
 
 
-def check_search(spec: Experiment, trials: int, jobs: int | None) -> SearchSpace:
+def search_jobs(
+    spec: Experiment, space: SearchSpace, trials: int, jobs: Jobs, engine: Engine, given: Given | None = None
+) -> Jobs:
+    """Return how many trials are computed at a time. TPE would see results in another order by several: for it, ``auto`` is one."""
+    whole = space.size <= trials
+    if jobs == AUTO and engine.name == LOCAL and not whole:
+        return None
+    experiments = [replace(spec, control=False)] * min(trials, space.size)
+    return with_job_count(RunOptions(jobs, engine), experiments, given).jobs
+
+
+def check_search(spec: Experiment, trials: int, jobs: Jobs) -> SearchSpace:
     """Return the space to search; reject what cannot be searched before anything heavy is imported.
 
     Parameters
@@ -427,7 +450,7 @@ def check_search(spec: Experiment, trials: int, jobs: int | None) -> SearchSpace
     """
     spec.check()
     check_whole(trials, "--trials", least=1)
-    check_whole(1 if jobs is None else jobs, "--jobs", least=1)
+    check_jobs(jobs)
     return SearchSpace.of(spec)
 
 
@@ -454,7 +477,7 @@ class _Search:
         return point
 
     def tried(
-        self, jobs: int | None, engine: Engine, inside: Progress | None
+        self, jobs: Jobs, engine: Engine, inside: Progress | None
     ) -> Iterator[tuple[Point, TuningTrial | GraphveilError]]:
         """Yield points with their trial or error as they finish; only this process suggests and stores.
 

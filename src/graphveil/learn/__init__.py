@@ -125,4 +125,4 @@ if TYPE_CHECKING:
         seeded,
     )
 else:
-    __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
+    __getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -27,4 +27,4 @@ if TYPE_CHECKING:
     )
     from graphveil.scale.units import compute_in_parts
 else:
-    __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
+    __getattr__, __dir__ = lazy_names(__name__, __file__)
