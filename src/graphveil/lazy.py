@@ -20,7 +20,7 @@ def scale() -> Any:
 def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and ``__dir__`` (PEP 562) of a package whose modules are loaded later; ``__all__`` is found by the first.
 
-    The names are those that the package's ``if TYPE_CHECKING:`` block imports, so that they stand in one place, where type checkers read
+    The names are those that the package's ``if TYPE_CHECKING:`` block imports from the package itself, so that they stand in one place, where type checkers read
     them too, and those that it imports as themselves with the package (``from graphveil.audit import audit as audit``). Modules are
     found by their own names as well.
 
@@ -73,7 +73,7 @@ def _imported_names(package: str, file: str) -> dict[str, str]:
     return {
         name.name: "" if node.module == package else str(node.module)
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith(package)
         for name in node.names
         if node in later or name.asname == name.name
     }

@@ -15,7 +15,7 @@ from graphveil.linear.propagation import (
     sum_matrix,
     weighted_mean_matrix,
 )
-from graphveil.linear.sparse import Polynomial, Rows, csr_tensor
+from graphveil.linear.sparse import CsrMatrix, Polynomial, csr_tensor
 from graphveil.scale import partitioned_matrix as module
 from graphveil.scale.partitioned_graph import GraphPartition, cut_part
 from graphveil.scale.partitioned_matrix import NearLinks, Neighbours
@@ -121,7 +121,7 @@ def test_a_worker_with_one_user_makes_as_many_rounds_as_others(monkeypatch):
 def test_products_of_some_rows_at_a_time_are_those_of_all_to_the_bit(graph, entries, monkeypatch):
     monkeypatch.setattr(module, "ENTRIES_AT_ONCE", entries)
     ones = NearLinks(Neighbours(graph.indptr, graph.indices), graph.node_count)
-    whole = Rows(
+    whole = CsrMatrix(
         csr_tensor(graph.indptr, graph.indices, np.ones(len(graph.indices)), (graph.node_count,) * 2)
     )
     dense = factor(graph)

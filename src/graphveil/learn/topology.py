@@ -16,6 +16,7 @@ from graphveil.errors import InputError
 from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.part import GraphPart
+from graphveil.linear.compiled import LEVELS, drop
 from graphveil.linear.propagation import gcn_matrix, mean_matrix, sum_matrix
 from graphveil.linear.sparse import Device, SparseMatrix
 
@@ -33,8 +34,6 @@ def dropout(values: Tensor, share: float, training: bool, numbers: Tensor | None
         The number of each row among those of all workers (n): rows get what they would have got with all of them
         here. By default they are all there are.
     """
-    from graphveil.linear.kernels import LEVELS
-
     level = min(round(share * LEVELS), LEVELS - 1)
     if not training or level == 0:
         return values
@@ -60,8 +59,6 @@ class _Dropped(torch.autograd.Function):
 
 
 def _drop(values: Tensor, drawn: tuple[Any, Any, int]) -> Tensor:
-    from graphveil.linear.kernels import drop
-
     given = values.detach().contiguous()
     out = torch.empty_like(given)
     drop(given.flatten(1).numpy(), *drawn, out.flatten(1).numpy())

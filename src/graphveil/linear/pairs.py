@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from torch import Tensor
 
-from graphveil.linear.sparse import Device, Rows, SparseMatrix, csr_tensor
+from graphveil.linear.sparse import CsrMatrix, Device, SparseMatrix, csr_tensor
 
 
 class PairPattern:
@@ -131,7 +131,7 @@ class _Product(torch.autograd.Function):
         """
         ctx.pattern = pattern
         ctx.save_for_backward(dense, values)
-        return Rows(pattern.csr(values)).multiply(dense)
+        return CsrMatrix(pattern.csr(values)).multiply(dense)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor, None]:
@@ -142,7 +142,7 @@ class _Product(torch.autograd.Function):
         for out, into in zip(gradient.t(), dense.t(), strict=True):
             inner.addcmul_(pattern.at_rows(out.contiguous()), pattern.at_columns(into.contiguous()))
         wanted = ctx.needs_input_grad[0]
-        back = Rows(pattern.csr(values)).multiply(gradient.contiguous()) if wanted else None
+        back = CsrMatrix(pattern.csr(values)).multiply(gradient.contiguous()) if wanted else None
         return back, inner, None
 
 
@@ -188,4 +188,4 @@ class _Products(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         (rows,) = ctx.saved_tensors
-        return Rows(ctx.pattern.csr(ctx.pattern.entries(gradients[0], 0.0))).multiply(rows), None
+        return CsrMatrix(ctx.pattern.csr(ctx.pattern.entries(gradients[0], 0.0))).multiply(rows), None

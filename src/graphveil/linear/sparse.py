@@ -17,6 +17,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from torch import Tensor
 
 from graphveil.errors import InputError
+from graphveil.linear.compiled import sparse_product
 
 Device = torch.device | str
 SPARSE = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
@@ -97,7 +98,7 @@ def _checked(edges: Edges, nodes: int) -> Edges:
     return edges
 
 
-class Rows:
+class CsrMatrix:
     """A CSR tensor (n x m) as it is multiplied with dense ones: on a processor by a compiled loop, elsewhere by torch."""
 
     def __init__(self, tensor: Tensor) -> None:
@@ -132,8 +133,6 @@ class Rows:
         if out is None:
             out = dense.new_empty((self.tensor.shape[0], dense.shape[1]))
         if self._compiled([dense, out] if added is None else [dense, out, added]):
-            from graphveil.linear.kernels import sparse_product
-
             others = None if added is None else added.detach().numpy()
             sparse_product(self._arrays, dense.detach().numpy(), out.numpy(), others, weight, scale)
             return out
@@ -156,11 +155,15 @@ class SparseMatrix:
 
     whole = True
 
-    def __init__(self, rows: Rows | Tensor, columns: Rows | Tensor, order: Tensor | None = None) -> None:
+    def __init__(
+        self, rows: CsrMatrix | Tensor, columns: CsrMatrix | Tensor, order: Tensor | None = None
+    ) -> None:
         # The matrix and its transpose; ``order`` says where each entry of the transpose stands among the entries.
-        self._rows = rows if isinstance(rows, Rows) else Rows(rows)
+        self._rows = rows if isinstance(rows, CsrMatrix) else CsrMatrix(rows)
         same = columns is rows
-        self._columns = self._rows if same else columns if isinstance(columns, Rows) else Rows(columns)
+        self._columns = (
+            self._rows if same else columns if isinstance(columns, CsrMatrix) else CsrMatrix(columns)
+        )
         self._order = order
 
     @classmethod
@@ -208,7 +211,7 @@ class SparseMatrix:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """CsrMatrix and columns."""
         rows, columns = self._rows.tensor.shape
         return int(rows), int(columns)
 
@@ -426,7 +429,7 @@ class HopSeries(ABC):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """CsrMatrix and columns."""
         return self.matrix.shape
 
     @property
@@ -475,7 +478,7 @@ class Composition:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """CsrMatrix and columns."""
         return self.outer.shape[0], self.inner.shape[1]
 
     @property
@@ -505,7 +508,7 @@ class Scaled:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """CsrMatrix and columns."""
         return self.inner.shape[0], self.inner.shape[1]
 
     @property

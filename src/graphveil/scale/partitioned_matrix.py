@@ -14,7 +14,7 @@ from torch import Tensor
 
 from graphveil.errors import InputError
 from graphveil.graphs.collective import Collective, Posted
-from graphveil.linear.sparse import Rows, SparseMatrix, csr_tensor
+from graphveil.linear.sparse import CsrMatrix, SparseMatrix, csr_tensor
 from graphveil.scale.edges import Block, whole_rows
 
 Numbers = NDArray[np.int64]
@@ -161,7 +161,7 @@ class DiskLinks:
             pointers = self._indptr[begin : end + 1] - self._indptr[begin]
             shape = end - begin, len(dense)
             block = csr_tensor(pointers, neighbours, ones[: len(neighbours)], shape, trusted=True)
-            Rows(block).multiply(dense, out[begin:end])
+            CsrMatrix(block).multiply(dense, out[begin:end])
 
 
 class WorkerLinks:
@@ -227,7 +227,7 @@ class WorkerLinks:
                 ones = self._some_ones(len(taken.places), dense.dtype)
                 chosen = csr_tensor(taken.indptr, taken.places, ones, (users, len(room)), trusted=True)
                 rows = out[taken.first : taken.first + users]
-                Rows(chosen).multiply(room, rows, added=rows, scale=1.0)
+                CsrMatrix(chosen).multiply(room, rows, added=rows, scale=1.0)
 
     def _post(self, dense: Tensor, number: int) -> tuple[Tensor, Posted]:
         """Send a round's sums to each worker; the room for those that come, and when they are there."""
@@ -247,7 +247,7 @@ class WorkerLinks:
             neighbours = self._neighbours[starts[0] : starts[-1]]
             ones = self._some_ones(len(neighbours), dense.dtype)
             links = csr_tensor(starts - starts[0], neighbours, ones, (len(into), self._users), trusted=True)
-            Rows(links).multiply(dense, into)
+            CsrMatrix(links).multiply(dense, into)
 
     def _room(self, which: tuple[int, int], rows: int, like: Tensor) -> Tensor:
         """Room for some rows: reused for one of two turns and a worker, where it is small."""
@@ -301,7 +301,7 @@ class NearLinks:
     def __init__(self, neighbours: Neighbours, columns: int) -> None:
         self._neighbours, self._columns = neighbours, columns
         self._rows = list(whole_rows(neighbours.indptr, ENTRIES_AT_ONCE))
-        self._blocks: dict[torch.dtype, list[Rows]] = {}
+        self._blocks: dict[torch.dtype, list[CsrMatrix]] = {}
 
     def add_product(self, dense: Tensor, out: Tensor, begin: float = 0.0, end: float = 1.0) -> None:
         """Add the product with ``dense`` to ``out``, for some of the rows.
@@ -322,7 +322,7 @@ class NearLinks:
             rows = out[slice(*self._rows[block])]
             blocks[block].multiply(dense, rows, added=rows, scale=1.0)
 
-    def _made(self, dtype: torch.dtype) -> list[Rows]:
+    def _made(self, dtype: torch.dtype) -> list[CsrMatrix]:
         starts = self._neighbours.indptr
         # A part that came from elsewhere may be one that nobody can write to, which torch does not take.
         neighbours = torch.from_numpy(np.require(self._neighbours.indices, np.int32, "W"))
@@ -332,7 +332,7 @@ class NearLinks:
         for (begin, end), length in zip(self._rows, lengths, strict=True):
             own = neighbours[starts[begin] : starts[end]]
             pointers = starts[begin : end + 1] - starts[begin]
-            blocks.append(Rows(csr_tensor(pointers, own, ones[:length], (end - begin, self._columns))))
+            blocks.append(CsrMatrix(csr_tensor(pointers, own, ones[:length], (end - begin, self._columns))))
         return blocks
 
 

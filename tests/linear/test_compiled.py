@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import random_array
 
-from graphveil.linear.kernels import WIDEST, sparse_product
+from graphveil.linear.compiled import WIDEST, sparse_product
 
 WIDTHS = (*range(1, 20), WIDEST - 1, WIDEST, WIDEST + 1, 2 * WIDEST, 2 * WIDEST + 7)
 
