@@ -37,7 +37,7 @@ from benchmarks.measure import Timings, forget_peak, interleaved
 from benchmarks.result import Result, Sizes, table
 from graphveil.errors import GraphveilError
 from graphveil.graphs import Graph, Users, load
-from graphveil.linear import gcn_matrix
+from graphveil.linear import compiled, gcn_matrix
 from graphveil.linear.sparse import csr_tensor
 from graphveil.settings import peak_megabytes
 
