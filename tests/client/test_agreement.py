@@ -104,6 +104,8 @@ ROW = {"dims": 4, "range": (0, 1)}
     ("plan", "words"),
     [
         ({"mechanism": "multibit", "sampled": 2, **ROW}, "2 of the 4 values of your row, randomized"),
+        ({"mechanism": "privunit", **ROW}, "your row of 4 values, randomized"),
+        ({"mechanism": "ppm", "levels": 2, **ROW}, "your row of 4 values, randomized"),
         ({"mechanism": "krr", "classes": 3}, "which of 3 labels you have, randomized"),
         ({"mechanism": "link-rr", "dims": 9}, "whom you are linked to, among 9 users, each link randomized"),
     ],

@@ -293,3 +293,8 @@ def test_the_first_dimensions_are_those_of_the_whole(name: str) -> None:
         part = whole.first(count)
         assert np.array_equal(part.dense(), whole.dense()[:, :count])
         assert part.indptr[-1] == len(part.values)
+
+
+def test_too_many_reports_are_not_enumerated():
+    with pytest.raises(InputError, match="onebit has too many reports to enumerate: take fewer dimensions"):
+        mechanism("onebit", epsilon=1.0, dims=100, range=(0, 1)).possible_reports()

@@ -44,6 +44,18 @@ def test_n_h_is_hoa_of_nfr_of_the_reports(mechanism):
     )
 
 
+def test_the_group_lasso_shrinks_columns_by_a_share_of_the_norm_that_they_have_in_expectation():
+    job, reports = asked(regularizer="group-lasso", tau=0.5, hops=1)
+    rows = centred(reports)
+    norms = rows.norm(dim=0)
+    spread, answers = reports.mechanism.spread, len(reports.estimate().values) / rows.shape[1]
+    left = (1 - 0.5 * spread * answers**0.5 / norms).clamp_min(0)
+    assert 0 < float(left.mean()) < 1
+    expected = hops(job, 1) @ (left * rows) * report_scale(reports.mechanism)
+    inputs = _nfr_first(job, reports, Topology(job.graph))
+    torch.testing.assert_close(inputs.to_dense(), expected, rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.parametrize("count", [1, 2, 6])
 def test_h_n_is_nfr_of_hoa_of_the_reports(count):
     job, reports = asked(order="H-N", tau=0.5, hops=count)

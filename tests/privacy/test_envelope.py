@@ -36,6 +36,14 @@ def test_an_envelope_with_any_bit_changed_is_refused():
             Envelope.from_bytes(bytes(changed))
 
 
+@pytest.mark.parametrize(("place", "version"), [(4, 2), (6, 1)], ids=["version", "room for later ones"])
+def test_an_envelope_of_another_version_says_so(place, version):
+    changed = bytearray(ENVELOPE.to_bytes()[:-4])
+    changed[place] = version
+    with pytest.raises(MessageError, match="graphveil reads 1: update it"):
+        Envelope.from_bytes(bytes(changed) + struct.pack("<I", zlib.crc32(changed)))
+
+
 def test_an_envelope_that_is_too_short_or_too_long_is_refused():
     data = ENVELOPE.to_bytes()
     for cut in range(len(data)):

@@ -129,3 +129,13 @@ def test_the_largest_models_leave_room_for_offsets(dims):
 def test_what_cannot_be_made_integers_is_refused(change, words):
     with pytest.raises(InputError, match=words):
         integer_model(**{"weights": np.eye(2), "bias": np.zeros(2), "range": (0, 1), **change})
+
+
+@pytest.mark.parametrize("first_bias", [0.0, 50.0, -50.0])
+def test_scores_of_hidden_units_use_the_bits_that_they_may(first_bias):
+    # One value, one unit: no score is above |first| + |bias| of the unit, and integers of 50 bits hold that much.
+    model, scale = integer_model(
+        [[1.0], [0.5]], [0.0, 0.0], range=(-1, 1), first=[[1.0]], first_bias=[first_bias], bits=30
+    )
+    assert 2**47 < scale * (1 + abs(first_bias)) <= 2**50 * (1 + 1e-6)
+    assert model.shift > 0

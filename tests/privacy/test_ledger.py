@@ -132,6 +132,9 @@ def test_costs_of_ones_own_are_booked_and_decide_nothing():
         with pytest.raises(InputError, match="costs must be 3 numbers in 0..4"):
             ledger.charge(plan, wrong)
     assert len(ledger.charges) == 1
+    # A control costs nothing.
+    ledger.charge(label_plan(4.0), [0.0, 0.0, 0.0])
+    assert ledger.spent.tolist() == [1.0, 2.0, 4.0]
     # Nobody has spent more than a quarter, but a plan of that claim can be asked once.
     ledger = Ledger(2, 4.0)
     ledger.charge(label_plan(4.0), [1.0, 1.0])
