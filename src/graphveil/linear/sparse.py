@@ -303,9 +303,13 @@ class SparseMatrix:
         values = torch.nn.functional.dropout(rows.values(), dropped)
         return SparseMatrix(_with_values(rows, values), _with_values(columns, values[self._order]))
 
+    def to_csr(self) -> Tensor:
+        """The matrix as torch has it, sparse."""
+        return self._rows.tensor
+
     def to_dense(self) -> Tensor:
         """The whole matrix, dense; for tests and small graphs."""
-        return self._rows.tensor.to_dense()
+        return self.to_csr().to_dense()
 
 
 @dataclass(frozen=True, eq=False)

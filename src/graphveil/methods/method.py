@@ -328,12 +328,13 @@ def train_backbone(
     settings: Settings = job.settings
     topology = learn.Topology(job.graph, job.device) if topology is None else topology
     schedule = settings.schedule(input_dropout=input_dropout, group_lasso=group_lasso)
+    if not input_dropout:
+        with job.stage("train"):
+            inputs = learn.before_training(inputs, schedule.epochs, settings.hidden, job.max_memory)
     if job.training.trained is not None:
         with job.stage("train"):
             return job.task.outcome(job, _applied(job, job.training.trained, inputs, topology))
     with job.stage("train"):
-        if not input_dropout:
-            inputs = learn.before_training(inputs, schedule.epochs, settings.hidden, job.max_memory)
         fitted, also = at_best_scale(
             job, lambda factor: _training(job, inputs, topology, schedule, factor), schedule
         )
