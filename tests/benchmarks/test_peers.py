@@ -82,7 +82,7 @@ def test_an_epoch_multiplies_twice_for_each_hop_and_what_the_layers_need(
     def counted(matrix: object, dense: np.ndarray, out: np.ndarray) -> None:
         columns.append(dense.shape[1])
 
-    monkeypatch.setattr(peers.kernels, "sparse_product", counted)
+    monkeypatch.setattr(peers.compiled, "sparse_product", counted)
     peers.products(graph, 5, 4)()
     # Reports and their transpose, four hops and a layer to and fro; the second layer three times, in two classes.
     assert (columns.count(16), columns.count(2)) == (peers.REPEAT * (2 + 10), peers.REPEAT * 3)

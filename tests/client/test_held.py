@@ -84,6 +84,7 @@ def test_an_array_an_empty_cell_and_an_object_with_more_are_read(tmp_path):
         ("me.csv", "0.123454321,0.987656789 private\n", "column 2 of .* must be a number"),
         ("me.csv", "0.123454321\n0.987656789\n0.5\n", "it has 3 lines"),
         ("me.csv", "", "it has 0 lines"),
+        ("me.csv", "name,other,more\n0.123454321,0.987656789\n", "it has 2 lines"),
         ("me.json", "[0.123454321, 0.987656789", "is not JSON"),
         ("me.json", '["0.123454321"]', "must be a list of numbers"),
         ("me.json", '{"secret": 0.123454321}', "an object with values"),
@@ -103,6 +104,9 @@ def test_a_file_that_is_not_there_or_pickled_is_refused(tmp_path):
         read_held(tmp_path / "me.csv")
     np.save(tmp_path / "me.npy", np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(InputError, match="must hold numbers, booleans or words, got object"):
+        read_held(tmp_path / "me.npy")
+    np.save(tmp_path / "me.npy", np.array(["0.123454321"]))
+    with pytest.raises(InputError, match="it is one of words: write a row of numbers"):
         read_held(tmp_path / "me.npy")
 
 

@@ -75,8 +75,9 @@ COUNT = """
 import sys
 from pathlib import Path
 import graphveil
-from graphveil.cli import status
+from graphveil.cli import _command, status
 
+_command("run")
 ours, touched = str(Path(graphveil.__file__).parent), set()
 
 def note(frame, event, _):

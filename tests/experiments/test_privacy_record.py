@@ -53,6 +53,14 @@ def test_energies_of_private_links_are_not_drawn():
 def test_where_some_were_not_asked_nobody_says_every_user():
     everybody, some = (Privacy(features=cost(1.0), total=cost(1.0), partial=each) for each in (False, True))
     assert everybody.sentence.startswith("Every user reported") and some.sentence.startswith("Users reported")
+    for asked_besides, who in (
+        (0, "everybody else reported"),
+        (2, "users reported"),
+        (3, "every user reported"),
+    ):
+        panel = PanelGiven(users=3, asked=asked_besides)
+        told = Privacy(features=cost(1.0), total=cost(1.0), panel=panel)
+        assert f"; {who}" in told.sentence
     assert "partial" not in everybody.to_dict() and some.to_dict()["partial"]
 
 

@@ -221,6 +221,8 @@ def test_graphs_are_drawn_as_they_are_written_out(users, public, private_users, 
 def test_a_walk_that_rises_goes_on_and_one_that_does_not_has_settled():
     assert not settled([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
     assert settled([0.0, 8.0, 9.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0])
+    # A hundredth of the whole rise does not count.
+    assert settled([0.0, 50.0, 90.0, 99.0, 99.0, 99.0, 99.4, 99.5])
     assert not settled([0.0, 1.0, 1.0])
 
 
