@@ -16,9 +16,11 @@ from graphveil.errors import InputError
 from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.part import GraphPart
-from graphveil.linear.compiled import LEVELS, drop
 from graphveil.linear.propagation import gcn_matrix, mean_matrix, sum_matrix
 from graphveil.linear.sparse import Device, SparseMatrix
+
+# A value takes 16 random bits, so that the share is rounded to a multiple of 2^-16.
+LEVELS = 1 << 16
 
 
 def dropout(values: Tensor, share: float, training: bool, numbers: Tensor | None = None) -> Tensor:
@@ -59,6 +61,8 @@ class _Dropped(torch.autograd.Function):
 
 
 def _drop(values: Tensor, drawn: tuple[Any, Any, int]) -> Tensor:
+    from graphveil.linear.compiled import drop
+
     given = values.detach().contiguous()
     out = torch.empty_like(given)
     drop(given.flatten(1).numpy(), *drawn, out.flatten(1).numpy())

@@ -187,7 +187,7 @@ def _sum_row(
 
 # --- Dropout ---
 
-# A value takes 16 random bits, so four of them share a word; the share is rounded to a multiple of 2^-16.
+# A value takes 16 random bits, so four of them share a word.
 VALUES_A_WORD, LEVELS = 4, 1 << 16
 
 

@@ -17,7 +17,6 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from torch import Tensor
 
 from graphveil.errors import InputError
-from graphveil.linear.compiled import sparse_product
 
 Device = torch.device | str
 SPARSE = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
@@ -133,6 +132,8 @@ class CsrMatrix:
         if out is None:
             out = dense.new_empty((self.tensor.shape[0], dense.shape[1]))
         if self._compiled([dense, out] if added is None else [dense, out, added]):
+            from graphveil.linear.compiled import sparse_product
+
             others = None if added is None else added.detach().numpy()
             sparse_product(self._arrays, dense.detach().numpy(), out.numpy(), others, weight, scale)
             return out
