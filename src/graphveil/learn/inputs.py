@@ -137,7 +137,7 @@ def refuse_above(
 
 
 # What an entry of a sparse matrix costs for each column that it is multiplied with, and what a number of a dense one costs, in
-# nanoseconds: measured on several machines with 16 columns. They are constants and not measured anew, so that the same command takes
+# nanoseconds: about what one machine took with 16 columns. They are constants and not measured anew, so that the same command takes
 # the same way everywhere.
 SPARSE_COST, DENSE_COST = 0.05, 0.03
 

@@ -23,7 +23,7 @@ SPARSE = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
 # Columns of a composition that are multiplied out at a time.
 COLUMNS_AT_ONCE = 128
 # Users with neighbours beside each other find their rows in the cache: reverse Cuthill-McKee's order takes 15 to 40% off a
-# product, and less time to compute than ten products. With fewer users all rows are in the cache anyway, with fewer hops the way
+# product, and at 22,000 users as long to compute as some fifteen products. With fewer users all rows are in the cache anyway, with fewer hops the way
 # there and back costs as much, and a second copy of a matrix with more entries (8 bytes each) would cost too much memory.
 MANY_USERS, MANY_HOPS, MANY_ENTRIES = 1 << 13, 3, 1 << 26
 
